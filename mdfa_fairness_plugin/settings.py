@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, TypeGuard, get_args, get_origin, get_type_hints
@@ -135,7 +135,8 @@ class Settings:
                 stacklevel=2,
             )
             settings = replace(settings, weight_type="sampling")
-        check_choice("merge_spellings", settings.merge_spellings, (True, False))
+        for name in ("merge_spellings", "intersections"):
+            check_choice(name, getattr(settings, name), (True, False))
         settings._check_numbers()
         if not _is_auto(settings.min_ratio):
             check_least("min_ratio", settings.min_ratio, 1, or_else="'auto' or ")
@@ -173,10 +174,10 @@ class Settings:
                     "groups. Leave it out, or make groups with mdfa_fairness_plugin.to_groups."
                 )
         share = is_number(self.robust) and 0.0 < float(self.robust) < 0.5
-        if not (share or self.robust is None or self.robust == "rank"):
+        if not (share or is_choice(self.robust, (None, "rank"))):
             raise InputError(
                 "robust: None, 'rank' or a share between 0 and .5 of the rows to move in at either "
-                f"end expected, {self.robust!r} found."
+                f"end expected, {shown(self.robust)} found."
             )
         if not _is_auto(self.min_difference):
             what = ", in units of y,"
@@ -354,6 +355,17 @@ def check_jobs(n_jobs: Any) -> None:
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Refuse what is none of the choices."""
-    if value not in choices:
+    if not is_choice(value, choices):
         listed = ", ".join(repr(choice) for choice in choices)
-        raise InputError(f"{name}: one of {listed} expected, {value!r} found.")
+        raise InputError(f"{name}: one of {listed} expected, {shown(value)} found.")
+
+
+def is_choice(value: Any, choices: Container[Any]) -> bool:
+    """Whether a value is one of the choices; arrays and lists are none, whatever they hold."""
+    return (value is None or np.isscalar(value)) and value in choices
+
+
+def shown(value: Any) -> str:
+    """A value as an error shows it; of arrays and tables, which take many lines, the type."""
+    several = hasattr(value, "__array__") and not np.isscalar(value)
+    return type(value).__name__ if several else repr(value)

@@ -5,12 +5,21 @@ from __future__ import annotations
 import inspect
 import math
 from dataclasses import fields, replace
+from typing import Literal, get_origin, get_type_hints
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.aif360 import load_compas, mdfa_scan
+from mdfa_fairness_plugin.arguments import checked_settings
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.experiments import reproduce
+from mdfa_fairness_plugin.fairlearn import worst_case_violation
+from mdfa_fairness_plugin.repairs import make_repair
+from mdfa_fairness_plugin.report.displays import SearchesDisplay, style
+from mdfa_fairness_plugin.report.schema import load_schema
 from mdfa_fairness_plugin.settings import STAGES, Settings, alpha_for, draw_seed, refuse_unknown
 
 
@@ -152,3 +161,52 @@ def test_options_are_checked(option, value):
     """Before any data are looked at."""
     with pytest.raises(InputError, match=f"^{option}: .* expected, {value!r} found"):
         Settings.checked(**{option: value})
+
+
+SEVERAL = (
+    np.array(["auto", "rank"]), np.array(["auto"]), np.array("auto"), np.arange(3), ["auto"],
+    pd.Series(["auto", "rank"]), pd.DataFrame({"a": [1, 2]}), {},
+)  # fmt: skip
+CHOICES = [
+    *(name for name, kind in get_type_hints(Settings).items() if get_origin(kind) is Literal),
+    "solver", "weight_type", "merge_spellings", "intersections", "favorable", "robust",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_several_values_are_no_choice(name):
+    """Whatever holds them, in the words of any other value; in one line."""
+    for given in SEVERAL:
+        with pytest.raises(InputError, match=f"^{name}: .* expected, .* found.$"):
+            checked_settings(**{name: given})
+
+
+X, Y, S = np.arange(80.0).reshape(40, 2), np.arange(40) % 2, np.arange(40) // 2 % 2
+PEOPLE = {"sensitive_features": S, "audit_features": X}
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda x: mdfa.datasets.make_synthetic(50, design=x), "design"),
+        (lambda x: mdfa.datasets.make_numeric(50, noise=x), "noise"),
+        (lambda x: mdfa.datasets.make_shape(x, 50), "shape"),
+        (lambda x: mdfa.datasets.load_adult(subset=x), "subset"),
+        (lambda x: load_compas(outcome=x), "outcome"),
+        (lambda x: make_repair(x), "name"),
+        (lambda x: reproduce(x), "name"),
+        (lambda x: reproduce("figure1a", reading=x), "reading"),
+        (lambda x: mdfa.to_quantities({"a": ["1"]}, decimal=x), "decimal"),
+        (lambda x: mdfa.to_quantities({"a": ["1"]}, thousands=x), "thousands"),
+        (lambda x: mdfa.compare(X, {"m": Y}, sensitive_features=S, y_true=Y, metric=x), "metric"),
+        (lambda x: worst_case_violation(Y, Y, event=x, **PEOPLE), "event"),
+        (lambda x: mdfa_scan(pd.DataFrame(X), pd.Series(Y), event=x), "event"),
+        (lambda x: load_schema(x), "name"),
+        (lambda x: style.begin(None, x, (1, 1)), "style"),
+        (lambda x: SearchesDisplay.from_result(None, measure=x), "measure"),
+    ],
+)
+def test_several_values_are_no_choice_anywhere(call, name):
+    for given in SEVERAL:
+        with pytest.raises(ValueError, match=f"^{name}\\b[^\n]*$"):
+            call(given)

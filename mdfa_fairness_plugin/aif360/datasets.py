@@ -12,6 +12,7 @@ from mdfa_fairness_plugin.datasets import load_adult as _load_adult
 from mdfa_fairness_plugin.datasets import load_compas as _load_compas
 from mdfa_fairness_plugin.datasets import load_german as _load_german
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.settings import is_choice, shown
 
 if TYPE_CHECKING:
     from aif360.datasets import BinaryLabelDataset
@@ -46,8 +47,10 @@ def load_compas(
     DataNotFoundError
         If no folder has the file.
     """
-    if outcome not in get_args(CompasOutcome):
-        raise InputError(f"outcome: 'two_year_recid' or 'high_risk' expected, {outcome!r} found.")
+    if not is_choice(outcome, get_args(CompasOutcome)):
+        raise InputError(
+            f"outcome: 'two_year_recid' or 'high_risk' expected, {shown(outcome)} found."
+        )
     frame = _load_compas(data_home).frame
     frame = frame.assign(high_risk=frame["v_score_text"] == "High")
     # ProPublica's own filter: charges that belong to the arrest, and scores that exist.

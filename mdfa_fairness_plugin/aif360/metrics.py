@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.aif360.reading import (
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.data.events import check_event
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.settings import is_choice, shown
 
 if TYPE_CHECKING:
     from aif360.datasets import StructuredDataset
@@ -172,10 +173,10 @@ class MDFAClassificationMetric(AuditMethods, ClassificationMetric):
         **auditor: Any,
     ) -> None:
         check_event(event)
-        if features_from not in (None, "dataset", "classified_dataset"):
+        if not is_choice(features_from, (None, "dataset", "classified_dataset")):
             raise InputError(
                 "features_from: 'dataset', 'classified_dataset' or None expected, "
-                f"{features_from!r} found."
+                f"{shown(features_from)} found."
             )
         lists = _lists(dataset, unprivileged_groups, privileged_groups)
         if features_from is None:

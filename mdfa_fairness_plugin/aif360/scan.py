@@ -18,7 +18,13 @@ from mdfa_fairness_plugin.data.columns import find_label, natural_order
 from mdfa_fairness_plugin.data.containers import Table
 from mdfa_fairness_plugin.data.decisions import read_decisions, refuse_constant
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
-from mdfa_fairness_plugin.data.events import NUMBER_EVENTS, Occurrence, happening, occurrence
+from mdfa_fairness_plugin.data.events import (
+    NUMBER_EVENTS,
+    Occurrence,
+    check_event,
+    happening,
+    occurrence,
+)
 from mdfa_fairness_plugin.data.spelling import merged
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Condition, values_of
 from mdfa_fairness_plugin.describe.wording import is_missing
@@ -206,6 +212,7 @@ class Asked:
 
     def _check(self) -> str:
         """Name of the argument that holds the outcomes to audit."""
+        check_event(self.event)
         if self.auditor.get("outcome_type") == "numeric" and self.event not in NUMBER_EVENTS:
             raise InputError(
                 "outcome_type: to audit the numbers themselves say event='score' here."

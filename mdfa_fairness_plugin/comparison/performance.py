@@ -16,7 +16,7 @@ from mdfa_fairness_plugin.comparison.bench import Bench
 from mdfa_fairness_plugin.data.columns import listing, objects
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
 from mdfa_fairness_plugin.measure.influence import mean_influence, paired_interval
-from mdfa_fairness_plugin.settings import check_least
+from mdfa_fairness_plugin.settings import check_least, is_choice, shown
 
 ACCURACY_METRIC: Final = "accuracy"
 AUC: Final = "auc"
@@ -61,8 +61,8 @@ def read_metric(metric: Any, scores: Any, tolerance: Any, answers: Answers) -> M
             if given is not None:
                 raise InputError(f"{name}: pass metric= as well: {known}.")
         return None
-    if not callable(metric) and metric not in names:
-        raise InputError(f"metric: {known} expected, {metric!r} found.")
+    if not (callable(metric) or is_choice(metric, names)):
+        raise InputError(f"metric: {known} expected, {shown(metric)} found.")
     if answers.truth is None or not answers.known_truth.any():
         raise InputError("y_true: a metric says how well models do; pass the true labels.")
     if tolerance is not None:

@@ -41,7 +41,7 @@ from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.records.searches import without_rows
 from mdfa_fairness_plugin.results import result_of
-from mdfa_fairness_plugin.settings import Settings, draw_seed, refuse_unknown
+from mdfa_fairness_plugin.settings import Settings, draw_seed, is_choice, refuse_unknown, shown
 
 logger = logging.getLogger(__name__)
 
@@ -322,12 +322,12 @@ def _scheduler(client: Any, scheduler: str | None) -> Iterator[Any]:
         yield client
     elif scheduler is None:
         yield _current_client()
-    elif scheduler in _LOCAL:
+    elif is_choice(scheduler, _LOCAL):
         yield scheduler
-    elif "://" not in str(scheduler) and ":" not in str(scheduler):
+    elif hasattr(scheduler, "__array__") or ":" not in str(scheduler):
         raise InputError(
             f"scheduler: an address such as 'tcp://10.0.0.1:8786' or one of {', '.join(_LOCAL)} "
-            f"expected, {scheduler!r} found."
+            f"expected, {shown(scheduler)} found."
         )
     else:
         distributed = import_optional("distributed", extra="dask", feature="A Dask cluster")

@@ -278,7 +278,8 @@ class NumberOccurrence(Occurrence):
                 f"favorable_label: event={self.event!r} is of numbers. Say which predictions are good "
                 "for people, as in favorable='high' or 'low'."
             )
-        end = given.get("favorable") or _ENDS[0]
+        end = given.get("favorable")
+        end = _ENDS[0] if end is None else end
         check_choice("favorable", end, _ENDS)
         other = _ENDS[1 - _ENDS.index(end)]
         settings = {name: own for name, own in given.items() if name != "favorable"}
@@ -325,9 +326,9 @@ def happening(
     y_true: Any, y_pred: Any, event: str, given: Mapping[str, Any], pos_label: Any = None
 ) -> Occurrence:
     """Any event, of labels or of numbers; ``given`` are an audit's settings."""
+    check_event(event)
     if event in NUMBER_EVENTS:
         return number_occurrence(y_true, y_pred, event, given, pos_label)
-    check_event(event)
     outcome_type, declared = given.get("outcome_type", "auto"), given.get("ordered") is not None
     if outcome_type == "numeric":
         raise InputError(

@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.data.columns import (
     objects,
 )
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.settings import is_choice, shown
 
 DECIMALS: Final = (".", ",")
 THOUSANDS: Final = (",", ".", " ", "'", "_")
@@ -81,11 +82,11 @@ class Marks:
     @classmethod
     def checked(cls, decimal: Any, thousands: Any, date_format: Any) -> Marks:
         """Refuse marks that mean nothing."""
-        if decimal is not None and decimal not in DECIMALS:
-            raise InputError(f"decimal: '.' or ',' expected, {decimal!r} found.")
+        if decimal is not None and not is_choice(decimal, DECIMALS):
+            raise InputError(f"decimal: '.' or ',' expected, {shown(decimal)} found.")
         plain = thousands.translate(_PLAIN) if isinstance(thousands, str) else thousands
-        if plain is not None and plain not in THOUSANDS:
-            raise InputError(f"thousands: one of {THOUSANDS} expected, {thousands!r} found.")
+        if plain is not None and not is_choice(plain, THOUSANDS):
+            raise InputError(f"thousands: one of {THOUSANDS} expected, {shown(thousands)} found.")
         if plain is not None and plain == decimal:
             raise InputError(f"thousands: {thousands!r} is the decimal mark too; give two.")
         if date_format is not None and "%" not in str(date_format):

@@ -10,6 +10,7 @@ from sklearn.utils import Bunch
 
 from mdfa_fairness_plugin.datasets.origin import DataHome, Origin, log_size
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.settings import is_choice, shown
 
 AdultSubset = Literal["all", "train", "test"]
 
@@ -229,8 +230,8 @@ def load_adult(
     DataNotFoundError
         If the files are in no folder and cannot be downloaded.
     """
-    if subset not in get_args(AdultSubset):
-        raise InputError(f"subset must be 'all', 'train' or 'test'; found {subset!r}.")
+    if not is_choice(subset, get_args(AdultSubset)):
+        raise InputError(f"subset must be 'all', 'train' or 'test'; found {shown(subset)}.")
     paths = _ADULT.find(data_home)
     if paths is not None:
         parts = {"train": _read_adult(paths[0]), "test": _read_adult(paths[1])}

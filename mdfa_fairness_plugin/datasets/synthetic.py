@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Bunch
 
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.settings import is_number
+from mdfa_fairness_plugin.settings import is_choice, is_number, shown
 
 Design = Literal["quadratic", "mean_shift"]
 Noise = Literal["gaussian", "lognormal", "heteroscedastic", "deterministic"]
@@ -376,6 +376,6 @@ def _check_number(name: str, value: float, minimum: float = -math.inf) -> float:
 
 
 def _check_choice(name: str, value: str, choices: object) -> None:
-    if value not in get_args(choices):
+    if not is_choice(value, get_args(choices)):
         listed = ", ".join(repr(choice) for choice in get_args(choices))
-        raise InputError(f"{name} must be one of {listed}; found {value!r}.")
+        raise InputError(f"{name} must be one of {listed}; found {shown(value)}.")

@@ -10,7 +10,7 @@ from pathlib import Path
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.experiments.experiment import Kept, Options, run
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, Reproduction
-from mdfa_fairness_plugin.settings import check_choice
+from mdfa_fairness_plugin.settings import check_choice, is_choice, shown
 
 __all__ = ["EXPERIMENTS", "Comparison", "Reproduction", "reproduce"]
 
@@ -69,8 +69,8 @@ def reproduce(
     """
     given = locals()
     del given["name"], given["keep"]
-    if name not in EXPERIMENTS:
-        raise InputError(f"name: one of {', '.join(EXPERIMENTS)} expected, {name!r} found.")
+    if not is_choice(name, EXPERIMENTS):
+        raise InputError(f"name: one of {', '.join(EXPERIMENTS)} expected, {shown(name)} found.")
     check_choice("reading", reading, ("paper", "ours", "both"))
     if n_splits < 2:
         raise InputError(

@@ -13,7 +13,7 @@ from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.data.columns import is_fractional, objects, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_vector
-from mdfa_fairness_plugin.data.events import NUMBER_EVENTS
+from mdfa_fairness_plugin.data.events import NUMBER_EVENTS, check_event
 from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.data.spelling import merged
 from mdfa_fairness_plugin.exceptions import InputError, NothingFoundWarning, WarningLog
@@ -186,6 +186,7 @@ class MDFAMetricFrame(MetricFrame):
         subgroup_name: str = "mdfa_subgroup",
         **auditor: Any,
     ) -> None:
+        check_event(event)
         params = _flat_params(metrics, sample_params)
         others: dict[str, Any] = {"y_pred": Shown.of(y_pred, "y_pred")}
         if y_true is not None:

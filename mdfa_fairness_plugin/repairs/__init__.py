@@ -30,6 +30,7 @@ from mdfa_fairness_plugin.repairs.reductions import (
     ReductionClassifier,
 )
 from mdfa_fairness_plugin.repairs.report import RepairReport
+from mdfa_fairness_plugin.settings import is_choice, shown
 
 __all__ = [
     "MOMENTS", "REPAIRS", "CalibratedOddsClassifier", "DecorrelatedClassifier",
@@ -95,9 +96,9 @@ def make_repair(name: str, **options: Any) -> LogisticClassifier:
     >>> make_repair("Red-LC", random_state=0)
     ReductionClassifier(random_state=0)
     """
-    if name not in REPAIRS:
+    if not is_choice(name, REPAIRS):
         raise InputError(
-            f"name: one of {', '.join(map(repr, REPAIRS))} expected, {name!r} found."
+            f"name: one of {', '.join(map(repr, REPAIRS))} expected, {shown(name)} found."
             f"{did_you_mean(name, REPAIRS)}"
         )
     kind, settings = REPAIRS[name]

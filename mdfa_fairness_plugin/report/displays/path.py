@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.rates import RATES, Effect
+from mdfa_fairness_plugin.settings import is_choice, shown
 
 _LARGEST_DRAWN = math.log(1e6)
 
@@ -116,8 +117,8 @@ class WorstCasePathDisplay(Display):
 
         ``scale`` "delta" takes the logarithm of ratios; it is of no consequence for differences.
         """
-        if scale not in ("ratio", "delta"):
-            raise InputError(f"scale: 'ratio' or 'delta' expected, {scale!r} found.")
+        if not is_choice(scale, ("ratio", "delta")):
+            raise InputError(f"scale: 'ratio' or 'delta' expected, {shown(scale)} found.")
         return self._plot(ax, style, scale=scale)
 
     def _draw(

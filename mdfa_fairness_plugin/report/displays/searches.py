@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.report.displays.forest import ADVANTAGE, RATIOS, Fores
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.findings import FINDINGS
 from mdfa_fairness_plugin.report.rates import RATES
+from mdfa_fairness_plugin.settings import check_choice
 
 
 @dataclass(kw_only=True, eq=False)
@@ -71,6 +72,7 @@ class SearchesDisplay(ForestDisplay):
 
         An ``InputError`` says if no search measured anything.
         """
+        check_choice("measure", measure, (None, "ratio", "difference"))
         found = [v for v in ranked(result.violations) if v.measured or not math.isnan(v.lower)]
         measure = found[0].measure if found and measure is None else measure
         found = [v for v in found if v.measure == measure]

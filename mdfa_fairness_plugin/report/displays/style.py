@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mdfa_fairness_plugin.describe.wording import label_text, named
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.report.lines import columns_of
+from mdfa_fairness_plugin.settings import is_choice, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,8 +77,8 @@ PALETTES: Final = {
 
 def begin(ax: Axes | None, style: str, size: tuple[float, float]) -> tuple[Axes, Palette]:
     """Give axes to draw on, those of a new figure of a size in inches if None, and their colours."""
-    if style not in PALETTES:
-        raise InputError(f"style: 'light' or 'dark' expected, {style!r} found.")
+    if not is_choice(style, PALETTES):
+        raise InputError(f"style: 'light' or 'dark' expected, {shown(style)} found.")
     palette = PALETTES[style]
     if ax is None:
         import matplotlib.pyplot as plt

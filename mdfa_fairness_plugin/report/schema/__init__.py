@@ -6,6 +6,8 @@ import json
 from importlib import resources
 from typing import Any, Final
 
+from mdfa_fairness_plugin.settings import is_choice, shown
+
 AUDIT_SCHEMA: Final = "urn:mdfa-fairness-plugin:schema:audit-3"
 CARD_SCHEMA: Final = "urn:mdfa-fairness-plugin:schema:card-1"
 # Also those of files written before.
@@ -40,8 +42,8 @@ def load_schema(name: str) -> dict[str, Any]:
     >>> load_schema(AUDIT_SCHEMA)["title"]
     'Result of an audit by mdfa-fairness-plugin'
     """
-    if name not in SCHEMAS:
-        raise ValueError(f"name: {name!r} is not one of {', '.join(SCHEMAS)}.")
+    if not is_choice(name, SCHEMAS):
+        raise ValueError(f"name: {shown(name)} is not one of {', '.join(SCHEMAS)}.")
     file = f"{name.rpartition(':')[2]}.schema.json"
     text = resources.files(__name__).joinpath(file).read_text(encoding="utf-8")
     return json.loads(text)
