@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_list_like
 
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fields import known
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.replicate.repeats import source_of
+from mdfa_fairness_plugin.settings import shown
 
 
 def members(result: AuditRecord, *, violation: Violation | None = None) -> pd.DataFrame:
@@ -107,6 +109,12 @@ def control_feature(
     ... ).tolist()
     ['inside', 'outside']
     """
+    by_row = is_list_like(index, allow_sets=False) and hasattr(index, "__len__")
+    if index is not None and (not by_row or getattr(index, "ndim", 1) != 1):
+        raise InputError(
+            f"index: a label for each row expected, {shown(index)} found. Pass the index of the data "
+            "audited, or leave it out."
+        )
     harm, own = result.worst_harm, violation
     if own is None:
         own = result.worst_case if harm is None else harm.violation

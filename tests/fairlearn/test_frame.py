@@ -406,6 +406,9 @@ def test_round_trip_into_any_metric_frame(case):
         result.as_control_feature(violation=other)
     with pytest.raises(InputError, match=r"^index: it has 600 rows, and this result 500"):
         result.as_control_feature(index=case.X.index)
+    for given in (5, "abc", np.array(5), {1, 2}, iter([1]), case.X):
+        with pytest.raises(InputError, match=r"^index: a label for each row expected, .* found"):
+            result.as_control_feature(index=given)
 
 
 def test_the_caller_s_index_is_that_of_the_first_argument_that_has_one(case):
