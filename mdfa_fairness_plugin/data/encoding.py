@@ -215,9 +215,10 @@ class FeatureEncoder:
             if (count := plan.count_unseen(read(plan)))
         }
 
-    def new_labels(self, X: Any) -> dict[str, Hashable]:
+    def new_labels(self, X: Any) -> dict[Hashable, Hashable]:
         """A label of each feature shown that fitting has not seen; features with any."""
-        read, found = self._reader(X), {}
+        found: dict[Hashable, Hashable] = {}
+        read = self._reader(X)
         for one in self.displays_:
             labels, known = read(one.plans[0]).labels, one.plans[0].known_labels
             own = () if labels is None else labels.used().values

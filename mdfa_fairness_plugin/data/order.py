@@ -52,6 +52,7 @@ def canonical_order(
     if cluster is not None:
         rank.refine(np.bincount(cluster)[cluster])
         rank.refine(np.bincount(cluster, rank.dense())[cluster])
+        rank.refine(_level_ranks(cluster, rank.dense()))
     return rank.order()
 
 
@@ -64,7 +65,10 @@ def _label_ranks(labels: Labels, place: np.ndarray) -> np.ndarray:
 
 
 def _level_ranks(codes: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Rank of each row's level by the places of its rows, whatever their order, then by its code."""
+    """Rank of each row's level by the places of its rows, whatever their order, then by its code.
+
+    Levels, or clusters, whose rows have the same places hold the same.
+    """
     # Levels of as many rows at places of the same sum are common; sums of random numbers are not.
     drawn = np.random.default_rng(0).integers(2**63, size=int(place.max()) + 1)
     mixed = np.zeros(int(codes.max()) + 2, dtype=np.int64)

@@ -251,5 +251,6 @@ def _told(model: Any, X: np.ndarray, link: Link) -> np.ndarray:
         return np.full(len(X), model)
     if len(X) == 0:
         return np.empty(0)
-    told = np.asarray(getattr(model, link.method)(X), dtype=float)
+    # A copy: some standardise their rows in place.
+    told = np.asarray(getattr(model, link.method)(X.copy()), dtype=float)
     return told[:, 1] if link.method == "predict_proba" else np.ravel(told)

@@ -265,6 +265,11 @@ def settled_learner(learner: Any, fitted: Any) -> Any:
     return clone(fitted.best_estimator_) if hasattr(fitted, "best_estimator_") else learner
 
 
+def members(classifier: Any, X: np.ndarray) -> np.ndarray:
+    """Rows that a classifier of labels -1 and 1 calls 1; of a copy, as in ``log_odds``."""
+    return np.asarray(classifier.predict(X.copy())) > 0
+
+
 def fit_classifier(
     learner: Any, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray, random_state: int
 ) -> Any:
@@ -333,7 +338,7 @@ def log_odds(classifier: Any, X: np.ndarray) -> np.ndarray:
 
     Constant if only one class was seen in fitting: nothing tells rows apart.
     """
-    classes = classifier.classes_
+    X, classes = X.copy(), classifier.classes_  # some estimators standardise theirs in place
     if len(classes) < 2:
         return np.full(len(X), float(np.sign(classes[0])) * _LARGEST_LOG_ODDS)
     if hasattr(classifier, "predict_proba"):

@@ -136,7 +136,7 @@ def _audited_row(problem: AuditProblem, row: Any) -> int | None:
 
 def _read_features(
     x: Any, problem: AuditProblem, own: int | None, row: Any
-) -> tuple[RowView, pd.DataFrame, tuple[str, ...], dict[str, Hashable]]:
+) -> tuple[RowView, pd.DataFrame, tuple[str, ...], dict[Hashable, Hashable]]:
     """Encoded and displayed features of the person, by value or by position, and those nobody has.
 
     The last are labels that nobody has, which are displayed as other ones.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from mdfa_fairness_plugin.learn.learners import fit_classifier, settled_learner
+from mdfa_fairness_plugin.learn.learners import fit_classifier, members, settled_learner
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.certificate import coincidence, halves
@@ -44,7 +44,7 @@ class IterativeRegion:
         votes, stays = np.zeros(len(rows)), np.zeros(len(rows))
         for mapped, iterates in self.runs:
             Z = mapped(rows.X)
-            inside = [iterate.predict(Z) > 0 for iterate in iterates]
+            inside = [members(iterate, Z) for iterate in iterates]
             votes += inside[-1]
             stays += np.mean(inside, axis=0)
         return score_of(votes / len(self.runs), stays / len(self.runs))
@@ -85,7 +85,7 @@ class IterativeSolver(Solver):
             if not rows.any():
                 continue
             Z = maps[label](data.X[rows])
-            predicted = np.array([iterate.predict(Z) > 0 for iterate in iterates])
+            predicted = np.array([members(iterate, Z) for iterate in iterates])
             inside[: len(iterates), rows] = predicted
             answer[rows] = predicted[-1]
             stay[rows] = predicted.mean(axis=0)
@@ -156,9 +156,10 @@ def run_algorithm_1(
     iterates: list[Any] = []
     masses: list[float] = []
     for t in range(max_iter):
-        iterate = fit_classifier(learner, Z, target, base * (1.0 + xi * t * others), seed)
+        weights = base * (1.0 + xi * t * others)
+        iterate = fit_classifier(learner, Z.copy(), target, weights, seed)
         learner = settled_learner(learner, iterate)
-        member = iterate.predict(Z) > 0
+        member = members(iterate, Z)
         mass = float((base * (member & positive)).sum() / base.sum())
         if mass <= alpha and iterates:
             return iterates, masses, True

@@ -94,6 +94,25 @@ def test_the_order_of_rows_does_not_matter(seed, discrete, sample, assert_same):
         np.testing.assert_array_equal(order[shuffled.source_row], expected.source_row)
 
 
+@pytest.mark.parametrize("size", [3, 4, 5])
+def test_clusters_of_rows_that_are_alike_keep_their_order(size):
+    rng = np.random.default_rng(size)
+    n = 1_200
+    X = pd.DataFrame({"a": rng.integers(0, 2, n), "b": rng.integers(0, 3, n)})
+    sex = pd.Series(rng.choice(["f", "m"], n), name="sex")
+    y = rng.integers(0, 2, n)
+    clusters = np.arange(n) // size
+
+    def held(order):
+        problem = build_problem(X.iloc[order], y[order], sex.iloc[order], clusters=clusters[order])
+        labels = problem.sensitive[0].labels.codes
+        return np.column_stack([problem.X, problem.y, labels, problem.cluster])
+
+    expected = held(np.arange(n))
+    for _ in range(3):
+        np.testing.assert_array_equal(held(rng.permutation(n)), expected)
+
+
 def relabellings(y):
     text = np.array(["deny", "grant"], dtype=object)
     return {

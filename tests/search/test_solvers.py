@@ -6,6 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.numerics.rows import Asked
@@ -101,3 +104,30 @@ def test_it_runs_in_a_comparison(solver, planted):
     assert np.isfinite(result.split_delta).any()
     worst = result.worst("as found")
     assert worst.n_splits_measured + worst.n_splits_infinite == 1
+
+
+@pytest.mark.parametrize("solver", list(SOLVERS))
+def test_estimators_that_standardise_in_place_change_no_rows(solver, planted):
+    def told(*, copy):
+        own = Ridge() if solver == "orthogonal" else LogisticRegression()
+        learner, propensity = (
+            make_pipeline(StandardScaler(copy=copy), model) for model in (own, LogisticRegression())
+        )
+        auditor = mdfa.MDFAuditor(
+            solver=solver,
+            learner=learner,
+            propensity=propensity,
+            n_splits=2,
+            n_repeats=1,
+            random_state=0,
+        )
+        X = planted.X + 3.0
+        auditor.fit(X, planted.y, sensitive_features=planted.sensitive_features)
+        first = auditor.decision_function(X[:50] + 0.1)
+        np.testing.assert_array_equal(auditor.decision_function(X[:50] + 0.1), first)
+        return auditor.result_.to_frame(), first
+
+    frame, scores = told(copy=True)
+    other, own_scores = told(copy=False)
+    assert frame.equals(other)
+    np.testing.assert_array_equal(own_scores, scores)
