@@ -126,7 +126,6 @@ def cross_fitted_difference(
     parts: Sequence[int],
     sample_weight: np.ndarray,
     learner: Any = None,
-    ranked: Ranked | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     n_trees: int | None = None,
@@ -135,8 +134,7 @@ def cross_fitted_difference(
 
     ``residuals`` are ``1{S=s} - e`` (never zero) and ``1{Y=y} - m``. No model sees rows of fold -1;
     ``parts`` are the folds to judge, each by models fitted to learning rows of other folds. A learner
-    takes sample weights; None is a ``MultiscaleForest``, ``n_trees`` of which judge a row, on learning
-    rows that may be ``ranked`` already.
+    takes sample weights; None is a ``MultiscaleForest``, ``n_trees`` of which judge a row.
 
     A given learner is fitted once for every part, to all rows of the other folds. So is the default
     where few rows are learned from. Where many are, each of its trees leaves out two folds (of five
@@ -162,8 +160,7 @@ def cross_fitted_difference(
     # Trees that judge a row together must not be cut alike.
     seeds = np.random.SeedSequence(random_state).generate_state(len(left_out)) if hurried else None
 
-    if learner is None and ranked is None:
-        ranked = Ranked.of(X[learning])
+    ranked = Ranked.of(X[learning]) if learner is None else None
 
     def fit(place: int) -> Any:
         own = np.flatnonzero(~np.isin(folds[learning], left_out[place]))

@@ -29,7 +29,6 @@ from mdfa_fairness_plugin.learn.difference import (
     Trees,
     cross_fitted_difference,
 )
-from mdfa_fairness_plugin.learn.forest import Ranked
 from mdfa_fairness_plugin.learn.learners import make_regressor
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT
 from mdfa_fairness_plugin.learn.probability import (
@@ -225,7 +224,6 @@ def _difference(
     learning = np.flatnonzero(folds[0] >= 0)
     learner = make_regressor(settings.learner, len(learning), settings.seeds["learner"])
     trees = Trees.of(len(learning), len(folds))
-    ranked = Ranked.of(X[learning]) if learner is None else None
 
     def fitted(own: np.ndarray, seed: int, n_trees: int) -> CrossFittedDifference:
         return cross_fitted_difference(
@@ -235,7 +233,6 @@ def _difference(
             parts=parts,
             sample_weight=base,
             learner=make_regressor(settings.learner, len(learning), seed),
-            ranked=ranked,
             random_state=seed,
             n_jobs=settings.n_jobs,
             n_trees=n_trees,
