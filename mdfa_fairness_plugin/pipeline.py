@@ -30,7 +30,7 @@ from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
 from mdfa_fairness_plugin.measure.sums import EVERYBODY, SETS, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.measure.verdicts import warn_of_models
-from mdfa_fairness_plugin.numerics.rows import at
+from mdfa_fairness_plugin.numerics.rows import at, marked
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, Silence, Violation
@@ -212,26 +212,21 @@ def deltas_and_statistics(
     found = np.full((3, len(searches)), np.nan)
     for i, search in enumerate(searches):
         if search.made:
-            rows, member = measured_rows(search, problem), search.held_member
+            rows, member = measured_rows(search, problem, ladder=False), search.held_member
             sets = (member, np.ones(len(member), dtype=bool))
             found[0, i] = rows.estimates(member, settings.adjusts)[settings.estimator]
             found[1:, i] = [rows.leak(own).statistic(settings.seeds["test"]) for own in sets]
     return found
 
 
-def _held(search: Search) -> slice | np.ndarray:
-    held = search.data.held_out
-    return slice(None) if held.all() else held
-
-
 def _lesser(search: Search) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    held = _held(search)
+    held = marked(search.data.held_out)
     return ((weights[held], outcome[held]) for weights, outcome in search.lesser)
 
 
 def measured_rows(search: Search, problem: AuditProblem, *, ladder: bool = True) -> MeasuredRows:
     """Rows of a search that are held out, as lesser models tell them too or not."""
-    data, held = search.data, _held(search)
+    data, held = search.data, marked(search.data.held_out)
     assert data.propensity is not None
     assert data.outcome is not None
     return MeasuredRows(

@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.measure.estimates import (
 )
 from mdfa_fairness_plugin.measure.leak import LeakSums
 from mdfa_fairness_plugin.measure.means import MeanDifference, Means
+from mdfa_fairness_plugin.numerics.rows import marked
 
 # Sets of rows measured in every search; what each repeat proposed alone comes after them.
 EVERYBODY, REGION, CORE, RULE, SEARCHED = range(5)
@@ -209,7 +210,7 @@ class RungSums(Sums):
     @classmethod
     def of(cls, rows: MeasuredRows, rung: Rung, member: np.ndarray, share: float = 1.0) -> RungSums:
         """Sum over the members of a set."""
-        own = slice(None) if member.all() else member  # no copy of everybody
+        own = marked(member)
         side, value = (rows.s[own] < 0).astype(np.intp), rows.value[own]
         weights, outcome = (told[own] for told in rung)
         amounts = (weights * amount for amount in (1.0, value, outcome))  # one at a time

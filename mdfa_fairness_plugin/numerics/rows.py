@@ -60,6 +60,11 @@ def at(array: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return array if len(rows) == len(array) else array[rows]
 
 
+def marked(mask: np.ndarray) -> np.ndarray | slice:
+    """A mask as an index that copies nothing where it marks every row."""
+    return slice(None) if mask.all() else mask
+
+
 class Asked:
     """Encoded rows, and what models say of them: each model is asked once, whoever wants to know."""
 

@@ -24,7 +24,7 @@ from mdfa_fairness_plugin.measure.estimates import (
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.measure.means import Means
 from mdfa_fairness_plugin.measure.sums import ValueOf, per_dose
-from mdfa_fairness_plugin.numerics.rows import RowView
+from mdfa_fairness_plugin.numerics.rows import RowView, marked
 from mdfa_fairness_plugin.records import WorstCasePath
 
 # Scores of more rows are counted in this many bins, each of an equal share of them: a cut is then
@@ -183,7 +183,7 @@ class SearchData:
 
     def tally(self, bins: Bins, index: np.ndarray, part: np.ndarray, n_parts: int) -> Tally:
         """Counts of the held-out rows by the bin of their score; ``part`` is theirs."""
-        held: Any = slice(None) if self.held_out.all() else self.held_out
+        held = marked(self.held_out)
         cluster = None if self.cluster is None else self.cluster[held]
         of = Tally.of_means if self.of_means else Tally.of
         value, outcome, weights = self.summed
@@ -239,9 +239,9 @@ class Bins:
     def of(cls, scores: np.ndarray) -> Bins:
         """Give a bin to every score, or one to equal shares of the rows where these are many."""
         # Most scores of many rows differ: their first few show it.
-        some = np.unique(scores[: 4 * MOST_BINS])
-        if len(some) <= MOST_BINS:
-            edges = some if len(scores) <= 4 * MOST_BINS else np.unique(scores)
+        first = np.unique(scores[: 4 * MOST_BINS])
+        if len(first) <= MOST_BINS:
+            edges = first if len(scores) <= 4 * MOST_BINS else np.unique(scores)
             if len(edges) <= MOST_BINS:
                 return cls(edges=edges, exact=True)
         ranked = np.sort(scores)
@@ -382,7 +382,7 @@ class Sweep:
     @classmethod
     def of(cls, data: SearchData, scores: np.ndarray) -> Sweep:
         """Count the held-out rows of a search by a score, larger being worse treated."""
-        own = scores if data.held_out.all() else scores[data.held_out]
+        own = scores[marked(data.held_out)]
         bins = Bins.of(own)
         tally = data.tally(bins, bins.index(own), np.zeros(len(own), dtype=np.uint8), 1)
         return cls(tally.total(), bins, data.confidence_level, data.spread, data.kind)
