@@ -39,6 +39,8 @@ _AT_A_TIME = 200
 # More pairs of features take longer than they are worth; rows looked at a time to choose among them,
 # and features from which on even that takes too much.
 _MOST_PAIRS, _ROWS, _MOST_CUTS = 2_000, 5_000, 2_000
+# Cells whose chances are reckoned at a time.
+_CELLS = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +176,10 @@ Cells = Crossed | Neighbourhoods
 
 
 class _Sums(NamedTuple):
-    """Sums over the rows of cells: of 1, R, Q, squares and fourth powers, R Q and its square."""
+    """Sums over the rows of cells: of 1, R, Q, squares and fourth powers, R Q and its square.
+
+    Each (n_kinds, n_cells), of several kinds of as many cells.
+    """
 
     n: np.ndarray
     totals: tuple[np.ndarray, np.ndarray]
@@ -186,42 +191,52 @@ class _Sums(NamedTuple):
 
     @classmethod
     def of(cls, sums: np.ndarray) -> _Sums:
-        """Of cells of several rows."""
-        sums = sums.reshape(len(sums), -1)[:, sums[0].ravel() > 1]
-        n, R, Q, R2, Q2, R4, Q4, product, product_squares, *own = sums
+        """Of cells of several rows; others add nothing. Sums are (n_sums, n_kinds, ...)."""
+        sums = sums.reshape(*sums.shape[:2], -1)
+        n = sums[0]
+        R, Q, R2, Q2, R4, Q4, product, product_squares, *own = np.where(n > 1, sums[1:], 0.0)
         own = own[0] if own else product
+        n = np.maximum(n, 1.0)
         return cls(n, (R, Q), (R2, Q2), (R4, Q4), product, product_squares, own)
 
-    def p_value(self, at_most: float) -> float:
-        """Chance of as much in common; 1 where it plainly is more than ``at_most``."""
-        alone = max(self._alone(0), self._alone(1))
-        return min(2.0 * min(alone, self._in_common(at_most / 2.0)), 1.0)
+    def p_values(self, at_most: float) -> np.ndarray:
+        """Chance of as much in common, (n_kinds,); 1 where it plainly is more than ``at_most``."""
+        alone = np.maximum(self._alone(0), self._alone(1))
+        return np.minimum(2.0 * np.minimum(alone, self._in_common(at_most / 2.0)), 1.0)
 
-    def _alone(self, i: int) -> float:
+    def _alone(self, i: int) -> np.ndarray:
         """Of one of both, by a chi-squared variable of the same mean and variance."""
         n, total, squares, fourths = self.n, self.totals[i], self.squares[i], self.fourths[i]
-        spread = 2.0 * float((np.maximum(squares**2 - fourths, 0.0) / n**2).sum())
+        spread = 2.0 * (np.maximum(squares**2 - fourths, 0.0) / n**2).sum(axis=1)
         mean = squares / n
-        sizes = float((mean**2).sum())
-        if not (spread > 0 and sizes > 0):
-            return 1.0
-        degrees = float(mean.sum()) ** 2 / sizes
-        z = float(((total**2 - squares) / n).sum()) / math.sqrt(spread)
-        return float(chdtrc(degrees, max(degrees + z * math.sqrt(2.0 * degrees), 0.0)))
+        sizes = (mean**2).sum(axis=1)
+        known = (spread > 0) & (sizes > 0)
+        degrees = mean.sum(axis=1) ** 2 / np.where(known, sizes, 1.0)
+        z = ((total**2 - squares) / n).sum(axis=1) / np.sqrt(np.where(known, spread, 1.0))
+        p = chdtrc(degrees, np.maximum(degrees + z * np.sqrt(2.0 * degrees), 0.0))
+        return np.where(known, p, 1.0)
 
-    def _in_common(self, at_most: float) -> float:
+    def _in_common(self, at_most: float) -> np.ndarray:
         """Of both, if one of them is nothing but chance, whatever the other is.
 
         Where both are, by Chernoff's bound for products of normal variables.
         """
         (R, Q), (R2, Q2), n = self.totals, self.squares, self.n
-        total = float(((R * Q - self.own) / n).sum())
+        total = ((R * Q - self.own) / n).sum(axis=1)
         pairs = np.maximum(R2 * Q2 + self.product**2 - 2.0 * self.product_squares, 0.0)
-        spread = max(float((own / n**2).sum()) for own in (pairs, R**2 * Q2, Q**2 * R2))
-        by_one = 2.0 * ndtr(-abs(total) / math.sqrt(spread)) if spread > 0 else 1.0
-        if not (by_one < at_most and pairs.any()):
-            return 1.0
-        alike = np.divide(self.product, np.sqrt(R2 * Q2), out=np.zeros(len(n)), where=R2 * Q2 > 0)
+        each = [(own / n**2).sum(axis=1) for own in (pairs, R**2 * Q2, Q**2 * R2)]
+        spread = np.max(each, axis=0)
+        p = 2.0 * ndtr(-np.abs(total) / np.sqrt(np.where(spread > 0, spread, np.inf)))
+        seen = (p < at_most) & pairs.any(axis=1)
+        p[~seen] = 1.0
+        for kind in np.flatnonzero(seen):
+            p[kind] = max(p[kind], self._bound(kind, float(total[kind]), pairs[kind]))
+        return p
+
+    def _bound(self, kind: int, total: float, pairs: np.ndarray) -> float:
+        squares, n = self.squares[0][kind] * self.squares[1][kind], self.n[kind]
+        alike = np.zeros(len(n))
+        np.divide(self.product[kind], np.sqrt(squares), out=alike, where=squares > 0)
         size = np.sqrt(pairs / (1.0 + alike**2)) / n
         alike *= math.copysign(1.0, total)
         most = float((size * np.maximum(1.0 + alike, 0.1)).max())
@@ -232,7 +247,7 @@ class _Sums(NamedTuple):
             return float(logs.sum()) - share / most * abs(total)
 
         found = minimize_scalar(exponent, bounds=(0.0, 1.0 - 1e-9), method="bounded")
-        return max(by_one, 2.0 * math.exp(min(float(found.fun), 0.0)))
+        return 2.0 * math.exp(min(float(found.fun), 0.0))
 
 
 class Sorter:
@@ -255,31 +270,50 @@ class Sorter:
     def missed(self, R: np.ndarray, Q: np.ndarray, level: float) -> list[Cells]:
         """Cells that hold more in common than by chance, the surest first, of each features one."""
         at_most = level / max(self._n_kinds, 1)
-        tried = [(own.p_value(at_most), cells) for own, cells in self._sums(R, Q)]
+        tried = [
+            (p_value, place, cells)
+            for sums, kinds in self._sums(R, Q)
+            for p_value, (place, cells) in zip(sums.p_values(at_most).tolist(), kinds, strict=True)
+            if p_value < at_most
+        ]
         found: dict[tuple[str, ...], Cells] = {}
-        for p_value, cells in sorted(tried, key=lambda one: one[0]):
-            if p_value < at_most:
-                found.setdefault(cells.names, cells)
+        for _, _, cells in sorted(tried, key=lambda one: one[:2]):
+            found.setdefault(cells.names, cells)
         return list(found.values())[:_AT_A_TIME]
 
-    def _sums(self, R: np.ndarray, Q: np.ndarray) -> Iterator[tuple[_Sums, Cells]]:
+    def _sums(
+        self, R: np.ndarray, Q: np.ndarray
+    ) -> Iterator[tuple[_Sums, list[tuple[int, Cells]]]]:
+        """Sums in several kinds of as many cells, and which these are, each with its place."""
         each = (R, Q, R**2, Q**2, R**4, Q**4, R * Q, (R * Q) ** 2)
 
         def tally(code: np.ndarray, *shape: int) -> np.ndarray:
             counted = [np.bincount(code, own, math.prod(shape)) for own in (None, *each)]
             return np.array(counted, dtype=float).reshape(-1, *shape)
 
-        for cells, code in self._alone:
-            yield _Sums.of(tally(code, cells.size)), cells
-        for i, j in self._pairs(R, Q):
-            one, other = self._cuts[i], self._cuts[j]
-            code = self._codes[i].astype(np.intp) * other.size + self._codes[j]
-            sums = tally(code, one.size, other.size)
-            yield _Sums.of(_beyond_each(sums)), Crossed((one, other))
-            if max(one.together, other.together) > 1:
-                for axis, cut in ((1, one), (2, other)):
-                    sums = np.add.reduceat(sums, range(0, cut.size, cut.together), axis=axis)
-                yield _Sums.of(_beyond_each(sums)), Crossed((one.coarse, other.coarse))
+        for place, (cells, code) in enumerate(self._alone):
+            yield _Sums.of(tally(code, 1, cells.size)), [(place, cells)]
+        alike: dict[tuple[int, ...], list[tuple[int, int, int]]] = {}
+        for place, pair in enumerate(self._pairs(R, Q), start=len(self._alone)):
+            cuts = [self._cuts[i] for i in pair]
+            key = tuple(number for cut in cuts for number in (cut.size, cut.together))
+            alike.setdefault(key, []).append((place, *pair))
+        for (n_one, together, n_other, other_together), pairs in alike.items():
+            at_once = max(_CELLS // (n_one * n_other), 1)
+            for start in range(0, len(pairs), at_once):
+                places, ones, others = zip(*pairs[start : start + at_once], strict=True)
+                codes = [
+                    self._codes[i].astype(np.intp) * n_other + self._codes[j]
+                    for i, j in zip(ones, others, strict=True)
+                ]
+                sums = np.stack([tally(code, n_one, n_other) for code in codes], axis=1)
+                cuts = [[self._cuts[i] for i in own] for own in (ones, others)]
+                yield _Sums.of(_beyond_each(sums)), _crossed(places, *cuts)
+                if max(together, other_together) > 1:
+                    sums = np.add.reduceat(sums, range(0, n_one, together), axis=2)
+                    sums = np.add.reduceat(sums, range(0, n_other, other_together), axis=3)
+                    coarse = [[cut.coarse for cut in own] for own in cuts]
+                    yield _Sums.of(_beyond_each(sums)), _crossed(places, *coarse)
 
     def _pairs(self, R: np.ndarray, Q: np.ndarray) -> Iterable[tuple[int, int]]:
         """Pairs of features; of too many those that tell most by halves of their values."""
@@ -297,6 +331,12 @@ class Sorter:
         pairs = np.column_stack(np.triu_indices(n, 1))
         most = np.argsort(-size[tuple(pairs.T)], kind="stable")[:_MOST_PAIRS]
         return [(int(i), int(j)) for i, j in pairs[most]]
+
+
+def _crossed(
+    places: Sequence[int], ones: Sequence[Cut], others: Sequence[Cut]
+) -> list[tuple[int, Cells]]:
+    return [(place, Crossed(cuts)) for place, *cuts in zip(places, ones, others, strict=True)]
 
 
 def _cuts(feature: ToldFeature, X: np.ndarray) -> Iterator[Cut]:
@@ -333,16 +373,17 @@ def _small(codes: np.ndarray, size: int) -> np.ndarray:
 
 
 def _beyond_each(sums: np.ndarray) -> np.ndarray:
-    """Sums over cells of two features, of totals what is beyond those of each feature.
+    """Sums over cells of two features, (n_sums, n_kinds, ., .), of totals what is beyond each of both.
 
     So a row tells of other cells, too; what its own R Q adds to products of totals is put last.
     """
-    n, everybody, product = sums[0], sums[0].sum(), sums[7]
+    n, product = sums[0], sums[7]
     total = sums[1:3] * 1.0
-    weight = n / everybody
-    total += weight * sums[1:3].sum(axis=(1, 2), keepdims=True)
-    own, here = weight**2 * (product + product.sum()), 1.0 - weight
-    for axis in (0, 1):
+    weight = n / n.sum(axis=(1, 2), keepdims=True)
+    total += weight * sums[1:3].sum(axis=(2, 3), keepdims=True)
+    own = weight**2 * (product + product.sum(axis=(1, 2), keepdims=True))
+    here = 1.0 - weight
+    for axis in (1, 2):
         of, rows = (each.sum(axis=axis, keepdims=True) for each in (product, n))
         share = np.divide(n, rows, out=np.zeros_like(n), where=rows > 0)
         total -= share * sums[1:3].sum(axis=axis + 1, keepdims=True)

@@ -29,7 +29,7 @@ def test_the_sum_is_of_all_pairs_of_rows_of_a_cell():
     rng = np.random.default_rng(0)
     X, R, Q = rng.integers(0, 2, (40, 2)).astype(float), *rng.normal(size=(2, 40))
     cells = Crossed((Cut.by("a", 0, np.array([0.5])), Cut.by("b", 1, np.array([0.5]))))
-    [sums] = [own for own, told in sorter(X)._sums(R, Q) if isinstance(told, Crossed)]
+    [sums] = [own for own, [(_, told)] in sorter(X)._sums(R, Q) if isinstance(told, Crossed)]
     code = cells.codes(X)
     same = [X[:, [i]] == X[:, i] for i in (0, 1)]
     from_each = np.eye(40) - sum(one / one.sum(axis=0) for one in same) + 1 / 40
@@ -37,13 +37,15 @@ def test_the_sum_is_of_all_pairs_of_rows_of_a_cell():
     beyond = R - margins[0] - margins[1] + R.mean()
     for place, cell in enumerate(np.unique(code)):
         own = code == cell
-        assert sums.totals[0][place] == pytest.approx(beyond[own].sum())
-        assert sums.product[place] == pytest.approx((R * Q)[own].sum())
-        assert sums.own[place] == pytest.approx(from_each[own].sum(axis=0) ** 2 @ (R * Q))
+        assert sums.totals[0][0, place] == pytest.approx(beyond[own].sum())
+        assert sums.product[0, place] == pytest.approx((R * Q)[own].sum())
+        assert sums.own[0, place] == pytest.approx(from_each[own].sum(axis=0) ** 2 @ (R * Q))
         i, j = np.nonzero(~np.eye(own.sum(), dtype=bool))
         a, b = R[own], Q[own]
         variance = ((a[i] * b[j]) ** 2 + a[i] * b[i] * a[j] * b[j]).sum()
-        r2, q2, p, p2 = (own[place] for own in (*sums.squares, sums.product, sums.product_squares))
+        r2, q2, p, p2 = (
+            own[0, place] for own in (*sums.squares, sums.product, sums.product_squares)
+        )
         assert r2 * q2 + p**2 - 2 * p2 == pytest.approx(variance)
 
 
@@ -59,8 +61,8 @@ def test_chance_is_never_less_than_it_is(n_cells, missed):
         R, Q = rng.normal(size=(2, len(X)))
         R, Q = R + missed * effect[code], Q + 0.5 * R  # unfairness is no miss
         each = (R, Q, R**2, Q**2, R**4, Q**4, R * Q, (R * Q) ** 2)
-        sums = _Sums.of(np.array([n, *(np.bincount(code, own, n_cells) for own in each)]))
-        told.append(sums.p_value(1.0))
+        sums = np.array([n, *(np.bincount(code, own, n_cells) for own in each)])
+        told += _Sums.of(sums[:, np.newaxis]).p_values(1.0).tolist()
     told = np.array(told)
     assert (told < 0.05).mean() < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 1_000)
     assert (told < 0.005).mean() < 0.005 + 4 * math.sqrt(0.005 * 0.995 / 1_000)
@@ -70,8 +72,9 @@ def test_chances_are_known_where_both_leave_the_same():
     """Of twins one is of the group, and gets the outcome."""
     code, R = np.repeat(np.arange(200), 2), np.tile([0.5, -0.5], 200)
     each = (R, R, R**2, R**2, R**4, R**4, R * R, R**4)
-    sums = _Sums.of(np.array([np.bincount(code, own) for own in (None, *each)], dtype=float))
-    assert 0 < sums.p_value(1.0) < 1e-3
+    sums = np.array([np.bincount(code, own) for own in (None, *each)], dtype=float)
+    [p_value] = _Sums.of(sums[:, np.newaxis]).p_values(1.0)
+    assert 0 < p_value < 1e-3
 
 
 def both_miss(X, seen, size=0.25, seed=0):
