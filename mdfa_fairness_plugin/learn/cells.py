@@ -229,7 +229,7 @@ class _Sums(NamedTuple):
         p = 2.0 * ndtr(-np.abs(total) / np.sqrt(np.where(spread > 0, spread, np.inf)))
         seen = (p < at_most) & pairs.any(axis=1)
         p[~seen] = 1.0
-        for kind in np.flatnonzero(seen):
+        for kind in np.flatnonzero(seen).tolist():
             p[kind] = max(p[kind], self._bound(kind, float(total[kind]), pairs[kind]))
         return p
 
@@ -293,10 +293,10 @@ class Sorter:
 
         for place, (cells, code) in enumerate(self._alone):
             yield _Sums.of(tally(code, 1, cells.size)), [(place, cells)]
-        alike: dict[tuple[int, ...], list[tuple[int, int, int]]] = {}
+        alike: dict[tuple[int, int, int, int], list[tuple[int, int, int]]] = {}
         for place, pair in enumerate(self._pairs(R, Q), start=len(self._alone)):
-            cuts = [self._cuts[i] for i in pair]
-            key = tuple(number for cut in cuts for number in (cut.size, cut.together))
+            one, other = (self._cuts[i] for i in pair)
+            key = one.size, one.together, other.size, other.together
             alike.setdefault(key, []).append((place, *pair))
         for (n_one, together, n_other, other_together), pairs in alike.items():
             at_once = max(_CELLS // (n_one * n_other), 1)
@@ -336,7 +336,8 @@ class Sorter:
 def _crossed(
     places: Sequence[int], ones: Sequence[Cut], others: Sequence[Cut]
 ) -> list[tuple[int, Cells]]:
-    return [(place, Crossed(cuts)) for place, *cuts in zip(places, ones, others, strict=True)]
+    cuts = zip(ones, others, strict=True)
+    return [(place, Crossed(both)) for place, both in zip(places, cuts, strict=True)]
 
 
 def _cuts(feature: ToldFeature, X: np.ndarray) -> Iterator[Cut]:
