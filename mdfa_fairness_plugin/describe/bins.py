@@ -34,7 +34,8 @@ class Features:
     """Columns of a frame cut into bins, at the same edges in whatever rows are asked for."""
 
     def __init__(self, display: pd.DataFrame, displays: Sequence[Any] | None = None) -> None:
-        refuse_unbounded(display)
+        if displays is None:  # or else the encoder has looked
+            refuse_unbounded(display)
         self._display = display
         self._kinds = feature_kinds(display, displays)
         self._columns = list(range(len(self._kinds)))

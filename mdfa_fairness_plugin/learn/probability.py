@@ -55,7 +55,7 @@ class CrossFittedMean:
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Mean of new rows, averaged over the folds' models, or by the model of all folds."""
-        [mean] = _averages(self.models, self.reading, X, [self.coefficients])
+        [mean] = _averages([(self.models, self.coefficients)], self.reading, X)
         if self.best_of is not None:
             mean = self.link.moved(mean, *(best.predict(X) for best in self.best_of))
         return self.link.bounded(mean)
@@ -203,26 +203,29 @@ def cross_fitted_mean(
         )
 
     def rungs(
-        models: Sequence[Models], several: Sequence[_Combined], share: float
+        several: Sequence[tuple[Sequence[Models], _Combined, float]],
     ) -> list[CrossFittedMean]:
-        models = models[-1:] if len(others) else models
-        coefficients = [np.tile(own.coefficients, (len(models), 1)) for own in several]
+        """Of models, how they are combined, and the share of the rows that they learned from."""
+        which = slice(-1, None) if len(others) else slice(None)
+        asked = [
+            (own[which], np.tile(by.coefficients, (len(own[which]), 1))) for own, by, _ in several
+        ]
         told = np.empty((len(several), len(X)))
-        told[:, learning] = [own.out_of_fold for own in several]
+        told[:, learning] = [by.out_of_fold for _, by, _ in several]
         if len(others):
-            told[:, others] = _averages(models, reading, X.take(others), coefficients, n_jobs)
+            told[:, others] = _averages(asked, reading, X.take(others), n_jobs)
         return [
             CrossFittedMean(
                 out_of_fold=link.bounded(mean),
                 reading=reading,
-                models=tuple(models),
-                coefficients=by,
-                loss=own.loss,
+                models=tuple(own),
+                coefficients=coefficients,
+                loss=by.loss,
                 share=share,
                 n_rounds=grown_to,
                 link=link,
             )
-            for mean, by, own in zip(told, coefficients, several, strict=True)
+            for mean, (own, coefficients), (_, by, share) in zip(told, asked, several, strict=True)
         ]
 
     models: list[Models] = each(fit, trained)
@@ -249,7 +252,9 @@ def cross_fitted_mean(
         best, grown_to = lesser[-1], 0
     for model in models:
         model.keep(grown_to)
-    *less, most = rungs(models, [*lesser, best] if ladder else [best], 1.0)
+    several: list[tuple[Sequence[Models], _Combined, float]] = []
+    if ladder:
+        several += [(models, own, 1.0) for own in lesser]
     if ladder and half_trained:
         half: list[Models] = each(lambda rows: fit(rows, least=False), half_trained)
         scores = judged(half, lambda model, rows: model.scores(seen.at(rows)))
@@ -260,7 +265,8 @@ def cross_fitted_mean(
             model.keep(grown_to)
         use = every if grown_to else every[:-1]
         own = _Combined.of(scores, own_y, own_weight, use, link)
-        less += rungs(half, [own], share)
+        several.append((half, own, share))
+    *less, most = rungs([*several, (models, best, 1.0)])
     return replace(most, lesser=tuple(less))
 
 
@@ -280,30 +286,34 @@ def _halves(folds: np.ndarray, others: bool) -> tuple[float, list[np.ndarray]]:
 
 
 def _averages(
-    models: Sequence[Models],
+    several: Sequence[tuple[Sequence[Models], np.ndarray]],
     reading: Reading,
     X: np.ndarray | RowView,
-    several: Sequence[np.ndarray],
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Average mean by all models for several combinations, each (n_models, n_coefficients).
+    """Average mean by models and their coefficients, (n_models, n_coefficients), for several of both.
 
-    In chunks: the basis is many times as wide as X.
+    In chunks, as the basis is many times as wide as X; models that are in several are asked once.
     """
+    pairs = [list(zip(models, own, strict=True)) for models, own in several]
+    large = {model for own in pairs for model, by in own if by[-1] > 0}
 
     def judge(start: int) -> np.ndarray:
         some = np.arange(start, min(start + _CHUNK_ROWS, len(view)))
         seen, told = Seen.of(view.take(some), reading), np.zeros((len(several), len(some)))
-        for i, model in enumerate(models):
-            scores = model.scores(seen, large=any(own[i, -1] > 0 for own in several))
-            for mean, own in zip(told, several, strict=True):
-                mean += _combine(scores, own[i], model.link)
+        scores: dict[Models, np.ndarray] = {}
+        for mean, own in zip(told, pairs, strict=True):
+            for model, by in own:
+                if model not in scores:
+                    scores[model] = model.scores(seen, large=model in large)
+                mean += _combine(scores[model], by, model.link)
+            mean /= len(own)
         return told
 
     view = view_of(X)
     starts = range(0, len(X), _CHUNK_ROWS)
     pieces = in_threads(judge, ((start,) for start in starts), n_jobs, n_rows=len(X))
-    return np.hstack([np.empty((len(several), 0)), *pieces]) / max(len(models), 1)
+    return np.hstack([np.empty((len(several), 0)), *pieces])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
