@@ -275,16 +275,17 @@ def measure(
     hit = weights * value
     weight, hits = np.bincount(side, weights, 2), np.bincount(side, hit, 2)
     squares, spread = np.bincount(side, weights**2, 2), np.bincount(side, hit**2, 2)
+    clustered = [squares, spread]
     if cluster is not None:
         weights, hit, side = by_cluster(cluster, side, weights, hit)
-    products = (weights**2, hit**2, weights * hit)
+        clustered = [np.bincount(side, own**2, 2) for own in (weights, hit)]
     return kind(
         weight=weight,
         squares=squares,
         hits=hits,
         spread=spread,
         total=total,
-        clustered=np.array([np.bincount(side, product, 2) for product in products]),
+        clustered=np.array([*clustered, np.bincount(side, weights * hit, 2)]),
     )
 
 
