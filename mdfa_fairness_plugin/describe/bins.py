@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.data.plans import refuse_infinite
 from mdfa_fairness_plugin.describe.cells import all_whole
 from mdfa_fairness_plugin.describe.conditions import (
     CONDITION_COST,
@@ -20,7 +21,7 @@ from mdfa_fairness_plugin.describe.conditions import (
     by_text,
     values_of,
 )
-from mdfa_fairness_plugin.describe.profile import feature_kinds, refuse_unbounded
+from mdfa_fairness_plugin.describe.profile import feature_kinds
 from mdfa_fairness_plugin.describe.rounding import simplest_between
 from mdfa_fairness_plugin.describe.sample import Feature, Sample, phi
 from mdfa_fairness_plugin.describe.wording import label_text
@@ -34,8 +35,6 @@ class Features:
     """Columns of a frame cut into bins, at the same edges in whatever rows are asked for."""
 
     def __init__(self, display: pd.DataFrame, displays: Sequence[Any] | None = None) -> None:
-        if displays is None:  # or else the encoder has looked
-            refuse_unbounded(display)
         self._display = display
         self._kinds = feature_kinds(display, displays)
         self._columns = list(range(len(self._kinds)))
@@ -61,6 +60,7 @@ class Features:
         if isinstance(values, tuple):
             codes, edges = values[0], np.empty(0)
         else:
+            refuse_infinite(values, self._display.columns[column], "display")
             missing = np.isnan(values)
             if edges is None:
                 known = np.sort(values[~missing])

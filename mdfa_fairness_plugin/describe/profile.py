@@ -84,8 +84,7 @@ def profile_subgroups(
     The subgroups, taken one by one and not kept, cut the rows into few cells. Counts, means and
     variances of all cells are taken at once, and put together to those each table speaks of.
     """
-    if displays is None:  # or else the encoder has looked
-        refuse_unbounded(display)
+    refuse_unbounded(display)
     weights = unequal(sample_weight)
     batches: list[tuple[Cells, list[_Part]]] = []
     for subgroup in subgroups:

@@ -55,8 +55,9 @@ class _Binned:
     _told: BinnedFeatures | None = None
 
     def fit_binned(self, X: np.ndarray, binned: BinnedFeatures | None, **given: Any) -> Any:
-        """Fit; without bins as scikit-learn does."""
+        """Fit; without bins as scikit-learn does, and with them without a look at `X`."""
         self._told = binned
+        X = X if binned is None else np.broadcast_to(0.0, binned.codes.shape)
         try:
             return self.fit(X, **given)  # type: ignore[attr-defined]
         finally:

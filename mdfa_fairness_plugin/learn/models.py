@@ -26,6 +26,11 @@ class Reading:
     basis: QuadraticBasis
     cells: tuple[Cells, ...] = ()
 
+    def levels(self, rows: RowView, X: np.ndarray) -> np.ndarray:
+        """Codes of the levels of rows whose features are ``X``, shape (n, k), k >= 0."""
+        levels = np.empty((len(X), 0), dtype=np.int32) if rows.levels is None else rows.levels
+        return np.column_stack([levels, *(cells.codes(X) for cells in self.cells)])
+
 
 @dataclass(frozen=True, eq=False)
 class Shared:
@@ -49,28 +54,44 @@ class Shared:
 
 
 class Seen(NamedTuple):
-    """What models see of rows: features, smooth functions of them, and codes of levels, if any."""
+    """What models see of rows: features, smooth functions of them, and codes of levels, if any.
+
+    The large boosting sees no smooth functions; none that is fitted sees features that are in bins.
+    """
 
     X: np.ndarray
     Z: np.ndarray
     levels: np.ndarray  # (n, k), k >= 0
-    bins: tuple[BinnedFeatures | None, ...] = (None, None)  # of rows that models are fitted to
+    bins: BinnedFeatures | None = None
 
     @classmethod
-    def of(cls, rows: RowView, reading: Reading, *bins: Any) -> Seen:
-        """All of these rows."""
-        X, levels = rows[:], rows.levels
-        if levels is None:
-            levels = np.empty((len(X), 0), dtype=np.int32)
-        levels = np.column_stack([levels, *(cells.codes(X) for cells in reading.cells)])
-        return cls(X, reading.basis(X), levels, *bins)
+    def of(cls, rows: RowView, reading: Reading) -> Seen:
+        """All of these rows, of which models are asked."""
+        X = rows[:]
+        return cls(X, reading.basis(X), reading.levels(rows, X))
 
-    def at(self, rows: np.ndarray, smooth: bool = True) -> Seen:
-        """Some of the rows, as the large boosting is fitted to them or all others are."""
-        few, many = self.bins
-        bins = (few and few.at(rows), None) if smooth else (None, many and many.at(rows))
-        Z = self.Z[rows if smooth else rows[:0]]
-        return Seen(self.X[rows], Z, self.levels[rows], bins)
+
+class Learned:
+    """Rows that models learn from, some of which each sees."""
+
+    def __init__(self, shared: Shared, rows: np.ndarray) -> None:
+        self._rows = shared.rows.take(rows)
+        self._basis, self._bins = shared.reading.basis, shared.bins
+        self._levels = shared.reading.levels(self._rows, self._rows[:])
+
+    def asked(self, rows: np.ndarray, smooth: bool = True) -> Seen:
+        """Rows that the large boosting is asked about, or all others are."""
+        # Smooth functions are made anew, which takes no longer than a copy would.
+        X = self._rows[rows]
+        return Seen(X, self._basis(X if smooth else X[:0]), self._levels[rows])
+
+    def fitted(self, rows: np.ndarray, smooth: bool = True) -> Seen:
+        """Rows that it is fitted to, or all others are."""
+        bins = self._bins[0 if smooth else 1]
+        seen = self.asked(rows if smooth or bins is None else rows[:0], smooth)
+        if bins is None:
+            return seen
+        return Seen(seen.X[:0], seen.Z, self._levels[rows], bins.at(rows))
 
 
 class Models:
@@ -103,7 +124,7 @@ class Models:
                 max_iter=15,
                 learning_rate=0.25,
                 max_bins=_FEW_BINS,
-            ).fit_binned(seen.X, seen.bins[0], **self._given)
+            ).fit_binned(seen.X, seen.bins, **self._given)
             for leaves in ((4, 8) if least else (8,))
         ]
         # Log-losses are within .003 of those of twice as many rounds at a rate of .1, on signs, trees,
@@ -133,9 +154,11 @@ class Models:
     def grow(self, seen: Seen, n_rounds: int) -> None:
         """Let the large boosting grow to so many rounds, on the same rows."""
         if not self._constant:
-            large, bins = self._large.set_params(max_iter=n_rounds), seen.bins[1]
-            bins = bins and bins.beside(self._told)
-            large.fit_binned(_beside(seen.X, self._told), bins, **self._given)
+            large = self._large.set_params(max_iter=n_rounds)
+            if seen.bins is None:
+                large.fit(_beside(seen.X, self._told), **self._given)
+            else:
+                large.fit_binned(seen.X, seen.bins.beside(self._told), **self._given)
 
     def keep(self, n_rounds: int) -> None:
         """Predict by so many rounds, and forget the rows."""

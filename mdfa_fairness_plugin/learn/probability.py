@@ -23,7 +23,7 @@ import numpy as np
 
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
 from mdfa_fairness_plugin.learn.links import PROBABILITY_FLOOR as PROBABILITY_FLOOR
-from mdfa_fairness_plugin.learn.models import Models, Reading, Seen, Shared, view_of
+from mdfa_fairness_plugin.learn.models import Learned, Models, Reading, Seen, Shared, view_of
 from mdfa_fairness_plugin.numerics.basis import as_weights
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads
@@ -173,7 +173,7 @@ def cross_fitted_mean(
     own_y, own_weight, own_folds = np.asarray(y)[learning], weight[learning], folds[learning]
     link = link.fitted(own_y, own_weight)
     own_y = link.target(own_y)
-    seen = Seen.of(X.take(learning), reading, shared.bins)
+    seen = Learned(shared, learning)
     held = [np.flatnonzero(own_folds == label) for label in np.unique(own_folds)]
     trained = [np.flatnonzero(own_folds != label) for label in np.unique(own_folds)]
     # Rows in no fold are judged by a model of all folds.
@@ -187,7 +187,7 @@ def cross_fitted_mean(
 
     def fit(rows: np.ndarray, least: bool = ladder) -> Models:
         own = (own_y[rows], own_weight[rows], own_folds[rows])
-        return Models(seen.at(rows), *own, random_state, least, link)
+        return Models(seen.fitted(rows), *own, random_state, least, link)
 
     def judged(
         models: Sequence[Models], ask: Callable[[Models, np.ndarray], np.ndarray]
@@ -199,7 +199,7 @@ def cross_fitted_mean(
     def large(models: Sequence[Models], n_rounds: int) -> np.ndarray:
         return judged(
             models,
-            lambda model, rows: model.large_scores(seen.at(rows, False), n_rounds),
+            lambda model, rows: model.large_scores(seen.asked(rows, False), n_rounds),
         )
 
     def rungs(
@@ -229,7 +229,7 @@ def cross_fitted_mean(
         ]
 
     models: list[Models] = each(fit, trained)
-    scores = judged(models, lambda model, rows: model.scores(seen.at(rows)))
+    scores = judged(models, lambda model, rows: model.scores(seen.asked(rows)))
     every = range(1, scores.shape[1])
     uses = (range(1), every[:-1]) if ladder else (every[:-1],)
     lesser = [_Combined.of(scores, own_y, own_weight, use, link) for use in uses]
@@ -239,7 +239,9 @@ def cross_fitted_mean(
             # To the second step at once: every fit asks the trees there are anew.
             n_grown = max(rounds, _ROUNDS[1]) if n_rounds is None else rounds
             each(
-                lambda model, rows, n=n_grown: model.grow(seen.at(rows, False), n), models, trained
+                lambda model, rows, n=n_grown: model.grow(seen.fitted(rows, False), n),
+                models,
+                trained,
             )
         scores[:, -1] = large(models, rounds)
         grown = _Combined.of(scores, own_y, own_weight, every, link)
@@ -257,9 +259,13 @@ def cross_fitted_mean(
         several += [(models, own, 1.0) for own in lesser]
     if ladder and half_trained:
         half: list[Models] = each(lambda rows: fit(rows, least=False), half_trained)
-        scores = judged(half, lambda model, rows: model.scores(seen.at(rows)))
+        scores = judged(half, lambda model, rows: model.scores(seen.asked(rows)))
         if grown_to:
-            each(lambda model, rows: model.grow(seen.at(rows, False), grown_to), half, half_trained)
+            each(
+                lambda model, rows: model.grow(seen.fitted(rows, False), grown_to),
+                half,
+                half_trained,
+            )
             scores[:, -1] = large(half, grown_to)
         for model in half:
             model.keep(grown_to)

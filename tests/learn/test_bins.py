@@ -29,7 +29,8 @@ def test_bins_of_the_same_rows_give_the_same_predictions(drawn):
     at_once = BinnedFeatures.of(X, every, 20)
     beside = BinnedFeatures.of(X[:, :3], every, 20).beside(X[:, 3:])
     for found in (at_once, beside, beside.beside(X[:, :0]), None):
-        told = BinnedClassifier(**HOW, random_state=0).fit_binned(X, found, y=y)
+        # Features in bins are not looked at.
+        told = BinnedClassifier(**HOW, random_state=0).fit_binned(X[:0] if found else X, found, y=y)
         np.testing.assert_array_equal(told.predict_proba(X), own)
         again = pickle.loads(pickle.dumps(told))
         np.testing.assert_array_equal(again.predict_proba(X), own)

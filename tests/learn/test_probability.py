@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from sklearn.metrics import log_loss
 
 from mdfa_fairness_plugin.learn import probability
-from mdfa_fairness_plugin.learn.models import Seen
+from mdfa_fairness_plugin.learn.models import Learned, Seen, Shared
 from mdfa_fairness_plugin.learn.probability import (
     PROBABILITY_FLOOR,
     CrossFittedProbability,
@@ -81,6 +81,31 @@ def test_the_model_of_a_fold_never_saw_its_labels(levels):
             for fitted in (one, two)
         ]
         assert np.array_equal(*said) == alike
+
+
+@pytest.mark.parametrize("binned", [True, False])
+def test_models_see_of_some_rows_what_there_is_of_all(binned):
+    rng = np.random.default_rng(4)
+    X, folds = RowView(rng.normal(size=(50, 3)), levels=rng.integers(9, size=(50, 1))), np.ones(50)
+    folds[::5] = -1
+    shared = Shared.of(X, folds, np.ones(50))
+    if not binned:
+        shared = replace(shared, bins=(None, None))
+    learning, some = np.flatnonzero(folds > 0), np.array([3, 4, 9])
+    seen, every = Learned(shared, learning), Seen.of(X, shared.reading)
+    rows = learning[some]
+    for smooth, own in ((True, seen.asked(some)), (False, seen.asked(some, False))):
+        np.testing.assert_array_equal(own.X, every.X[rows])
+        np.testing.assert_array_equal(own.Z, every.Z[rows if smooth else rows[:0]])
+        np.testing.assert_array_equal(own.levels, every.levels[rows])
+        fit = seen.fitted(some, smooth)
+        np.testing.assert_array_equal(fit.Z, own.Z)
+        np.testing.assert_array_equal(fit.levels, own.levels)
+        if binned:
+            bins = shared.bins[0 if smooth else 1]
+            np.testing.assert_array_equal(fit.bins.codes, bins.codes[some])
+        else:
+            np.testing.assert_array_equal(fit.X, own.X)
 
 
 def test_rows_of_no_fold_teach_nothing_and_are_judged_by_a_model_of_all_others():
