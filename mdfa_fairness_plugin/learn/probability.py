@@ -31,7 +31,9 @@ from mdfa_fairness_plugin.numerics.threads import in_threads
 # Rounds after which the large boosting is asked whether it still gets better.
 _ROUNDS = (12, 25, 50, 100, 200)
 
-_CHUNK_ROWS = 20_000
+# Numbers and rows judged at a time: 50 trees of 31 leaves judge rows of 100 features in half of the
+# time where these stay in the processor's cache.
+_CHUNK_NUMBERS, _CHUNK_ROWS = 2**19, 20_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -304,8 +306,11 @@ def _averages(
     pairs = [list(zip(models, own, strict=True)) for models, own in several]
     large = {model for own in pairs for model, by in own if by[-1] > 0}
 
+    view = view_of(X)
+    at_once = min(max(_CHUNK_NUMBERS // max(view.shape[1], 1), 1), _CHUNK_ROWS)
+
     def judge(start: int) -> np.ndarray:
-        some = np.arange(start, min(start + _CHUNK_ROWS, len(view)))
+        some = np.arange(start, min(start + at_once, len(view)))
         seen, told = Seen.of(view.take(some), reading), np.zeros((len(several), len(some)))
         scores: dict[Models, np.ndarray] = {}
         for mean, own in zip(told, pairs, strict=True):
@@ -316,8 +321,7 @@ def _averages(
             mean /= len(own)
         return told
 
-    view = view_of(X)
-    starts = range(0, len(X), _CHUNK_ROWS)
+    starts = range(0, len(view), at_once)
     pieces = in_threads(judge, ((start,) for start in starts), n_jobs, n_rows=len(X))
     return np.hstack([np.empty((len(several), 0)), *pieces])
 
