@@ -81,7 +81,8 @@ class Learned:
 
     def asked(self, rows: np.ndarray, smooth: bool = True) -> Seen:
         """Rows that the large boosting is asked about, or all others are."""
-        # Smooth functions are made anew, which takes no longer than a copy would.
+        # Smooth functions are made anew: of many rows and features they take more memory than anything
+        # else would, and to make them for a few a hundredth of an audit's time.
         X = self._rows[rows]
         return Seen(X, self._basis(X if smooth else X[:0]), self._levels[rows])
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mdfa_fairness_plugin.numerics.rows import RowView
+from mdfa_fairness_plugin.numerics.rows import RowView, marked
 
 # Products of features are added while there are at most this many columns in all (d <= 12).
 _MOST_COLUMNS_WITH_PRODUCTS = 90
@@ -165,17 +165,25 @@ class QuadraticBasis:
 
     def __call__(self, X):
         """Columns of mean 0 and standard deviation 1, shape (n, p)."""
-        columns, kept = np.flatnonzero(self.varies), np.empty((len(X), self.varies.sum()))
+        columns, kept = marked(self.varies), np.empty((len(X), self.varies.sum()))
+        centre, scale = (
+            own[columns] for own in (self.restandardise.centre, self.restandardise.scale)
+        )
         for own in chunks(len(X), len(self.varies)):  # of many rows the whole is large
-            raw = _expand(self.standardise(X[own]), self.squared, self.products)
-            np.subtract(raw[:, columns], self.restandardise.centre[columns], out=kept[own])
-        kept /= self.restandardise.scale[columns]
+            raw = _expand(self.standardise(X[own]), self.squared, self.products)[:, columns]
+            np.subtract(raw, centre, out=kept[own])
+            kept[own] /= scale
         return kept
 
 
 def _expand(Z, squared, products):
     left, right = products
-    return np.hstack([Z, Z[:, squared] ** 2, Z[:, left] * Z[:, right]])
+    first, last = Z.shape[1], Z.shape[1] + len(squared)
+    raw = np.empty((len(Z), last + len(left)))
+    raw[:, :first] = Z
+    np.square(Z[:, squared], out=raw[:, first:last])
+    np.multiply(Z[:, left], Z[:, right], out=raw[:, last:])
+    return raw
 
 
 def _has_more_than_two_values(column):
