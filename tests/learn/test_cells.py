@@ -1,5 +1,6 @@
 """Cells in which models miss the same: found where they do, and nowhere else."""
 
+import itertools
 import math
 
 import numpy as np
@@ -47,6 +48,43 @@ def test_the_sum_is_of_all_pairs_of_rows_of_a_cell():
             own[0, place] for own in (*sums.squares, sums.product, sums.product_squares)
         )
         assert r2 * q2 + p**2 - 2 * p2 == pytest.approx(variance)
+
+
+def told_of_pairs(features, X, R, Q):
+    """Chance and sums by what the cells are of."""
+    told = {}
+    for sums, kinds in Sorter(features, RowView(X))._sums(R, Q):
+        each = [sums.n, *sums.totals, *sums.squares, *sums.fourths, *sums[4:]]
+        for i, (_, kind) in enumerate(kinds):
+            if isinstance(kind, Crossed) and len(kind.cuts) == 2:
+                own = [one[i] for one in each]
+                told[kind.names, kind.key] = np.append(np.ravel(own), sums.p_values(1.0)[i])
+    return told
+
+
+def test_many_pairs_at_once_have_the_chances_of_each():
+    """Of bits, whole numbers, levels and numbers, whose cells are not as many; both miss two pairs."""
+    rng = np.random.default_rng(5)
+    X = np.column_stack(
+        [
+            rng.integers(0, [2, 2, 5, 9], (900, 4)),
+            rng.normal(size=(900, 3)),
+            np.eye(4)[:, :3][rng.integers(4, size=900)],
+        ]
+    )
+    features = [ToldFeature(f"x{i}", (i,), ()) for i in range(7)] + [
+        ToldFeature("k", (7, 8, 9), ())
+    ]
+    both = 0.6 * np.sign(X[:, 0] - 0.5) * np.sign(X[:, 4]) + 0.6 * (X[:, 2] > 2) * (X[:, 7] - 0.25)
+    R, Q = rng.normal(size=(2, 900)) + both
+    at_once, one_by_one = told_of_pairs(features, X, R, Q), {}
+    for pair in itertools.combinations(features, 2):
+        one_by_one |= told_of_pairs(pair, X, R, Q)
+    assert at_once.keys() == one_by_one.keys()
+    assert len(at_once) > 40
+    assert 0 < min(own[-1] for own in at_once.values()) < 1e-6
+    for key, own in at_once.items():
+        np.testing.assert_allclose(one_by_one[key], own, rtol=1e-9, atol=1e-9, err_msg=str(key))
 
 
 @pytest.mark.parametrize("missed", [0.0, 1.0])
