@@ -234,6 +234,7 @@ class _Sums(NamedTuple):
         return p
 
     def _bound(self, kind: int, total: float, pairs: np.ndarray) -> float:
+        """Chernoff's, of one kind."""
         squares, n = self.squares[0][kind] * self.squares[1][kind], self.n[kind]
         alike = np.zeros(len(n))
         np.divide(self.product[kind], np.sqrt(squares), out=alike, where=squares > 0)

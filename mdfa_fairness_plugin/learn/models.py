@@ -26,9 +26,12 @@ class Reading:
     basis: QuadraticBasis
     cells: tuple[Cells, ...] = ()
 
-    def levels(self, rows: RowView, X: np.ndarray) -> np.ndarray:
-        """Codes of the levels of rows whose features are ``X``, shape (n, k), k >= 0."""
-        levels = np.empty((len(X), 0), dtype=np.int32) if rows.levels is None else rows.levels
+    def levels(self, rows: RowView) -> np.ndarray:
+        """Codes of the levels of rows, shape (n, k), k >= 0."""
+        levels = np.empty((len(rows), 0), dtype=np.int32) if rows.levels is None else rows.levels
+        if not self.cells:  # no copy of the features
+            return levels
+        X = rows[:]
         return np.column_stack([levels, *(cells.codes(X) for cells in self.cells)])
 
 
@@ -68,7 +71,7 @@ class Seen(NamedTuple):
     def of(cls, rows: RowView, reading: Reading) -> Seen:
         """All of these rows, of which models are asked."""
         X = rows[:]
-        return cls(X, reading.basis(X), reading.levels(rows, X))
+        return cls(X, reading.basis(X), reading.levels(rows))
 
 
 class Learned:
@@ -77,7 +80,7 @@ class Learned:
     def __init__(self, shared: Shared, rows: np.ndarray) -> None:
         self._rows = shared.rows.take(rows)
         self._basis, self._bins = shared.reading.basis, shared.bins
-        self._levels = shared.reading.levels(self._rows, self._rows[:])
+        self._levels = shared.reading.levels(self._rows)
 
     def asked(self, rows: np.ndarray, smooth: bool = True) -> Seen:
         """Rows that the large boosting is asked about, or all others are."""
